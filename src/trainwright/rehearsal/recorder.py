@@ -332,7 +332,7 @@ class Recorder:
 
 def spread(count: int, most: int) -> Integers:
     """At most `most` of the numbers from 0 to count - 1, evenly spaced."""
-    return np.linspace(0, count - 1, min(count, most)).astype(np.int64)
+    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
 
 
 def asks_for_rows(argnums: int | Collection[int], args: Sequence[Any], leaves: Callable[[Any], list[Any]]) -> bool:

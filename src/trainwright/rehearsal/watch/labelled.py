@@ -11,23 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import SAMPLED_WIDTH, TOKEN_GROUPS, Floats, Integers, LabelKind
-from trainwright.rehearsal.recorder import MOST_INPUTS, spread
+from trainwright.rehearsal.recorder import MOST_INPUTS, MOST_ROWS, spread
 from trainwright.rehearsal.sampling import FEW
 from trainwright.stages import IGNORED_LABEL
 
+Array = NDArray[Any]
 # The least probability that a logarithm is taken of, as in Keras.
 LEAST = 1e-7
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expected:
-    """What a loss expects."""
-
-    kind: LabelKind
-    from_logits: bool = False
-    ignored: int | None = None
-    """A class whose rows do not count."""
-    is_hinge: bool = False
+# What the labels are of outputs in the forms that losses take: scores of classes, probabilities of these, scores of yes,
+# probabilities of yes, scores of a label above 0, and numbers.
+KINDS = {
+    "classes": LabelKind.CLASSES,
+    "shares": LabelKind.CLASSES,
+    "logits": LabelKind.BINARY,
+    "binary": LabelKind.BINARY,
+    "signs": LabelKind.BINARY,
+    "numbers": LabelKind.NUMBERS,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class LabelledOutputs:
 
     kind: LabelKind
     width: int
-    labels: NDArray[Any]
+    labels: Array
     guesses: Integers | None = None
     log_losses: Floats | None = None
     certainties: Floats | None = None
@@ -55,7 +55,7 @@ class LabelledOutputs:
         return {**{name: getattr(self, name) for name in names}, "per_row": per_row}
 
 
-def is_widened(outputs: NDArray[Any], labels: NDArray[Any]) -> bool:
+def is_widened(outputs: Array, labels: Array) -> bool:
     """Whether an element-wise loss spreads one of them over the other."""
     if outputs.size == labels.size:
         return False
@@ -66,7 +66,7 @@ def is_widened(outputs: NDArray[Any], labels: NDArray[Any]) -> bool:
     return True
 
 
-def class_labels(labels: NDArray[Any], outputs: tuple[int, ...]) -> Integers | None:
+def class_labels(labels: Array, outputs: tuple[int, ...]) -> Integers | None:
     """Class numbers, one for each place, of class numbers or one-hot rows; None: their shape fits neither."""
     places = outputs[:-1]
     if labels.shape == outputs and outputs[-1] > 1:
@@ -77,32 +77,33 @@ def class_labels(labels: NDArray[Any], outputs: tuple[int, ...]) -> Integers | N
 
 
 def compare(
-    expected: Expected, outputs: NDArray[Any], labels: NDArray[Any], counts: NDArray[np.bool_] | None, most: int
+    form: str, outputs: Array, labels: Array, counts: Array | None = None, ignored: int | None = None
 ) -> LabelledOutputs | None:
-    """Outputs beside labels; None: they do not fit each other.
+    """Outputs beside labels, of places in rows at most `MOST_ROWS`, evenly spaced; None: they do not fit each other.
 
     Args:
+        form: of the outputs, one of `KINDS`.
         counts: which rows, or places in them, count in the loss (masks, weights); None: all.
-        most: of places in rows, at most so many are kept, evenly spaced.
+        ignored: a class whose rows do not count.
     """
     outputs = outputs.astype(np.float64)
-    if expected.kind == LabelKind.CLASSES:
-        return _compare_classes(expected, outputs, labels, counts, most)
+    if KINDS[form] == LabelKind.CLASSES:
+        return _compare_classes(form, outputs, labels, counts, ignored)
     if labels.dtype.kind not in "fiub" or outputs.size != labels.size or not outputs.ndim:
         return None
     values, right = outputs.reshape(len(outputs), -1), labels.astype(np.float64).reshape(len(outputs), -1)
     columns = spread(values.shape[1], SAMPLED_WIDTH)
     kept = np.flatnonzero(counts) if counts is not None and counts.shape == (len(values),) else np.arange(len(values))
     values, right = values[kept][:, columns], right[kept][:, columns]
-    if expected.from_logits:
+    if form in ("logits", "signs"):
         values = 1.0 / (1.0 + np.exp(-np.clip(values, -50.0, 50.0)))
-    if expected.is_hinge:
+    if form == "signs":
         right = (right > 0).astype(np.float64)
-    return LabelledOutputs(kind=expected.kind, width=len(columns), labels=right, values=values, kept=kept)
+    return LabelledOutputs(kind=KINDS[form], width=len(columns), labels=right, values=values, kept=kept)
 
 
 def _compare_classes(
-    expected: Expected, outputs: NDArray[Any], labels: NDArray[Any], counts: NDArray[np.bool_] | None, most: int
+    form: str, outputs: Array, labels: Array, counts: Array | None, ignored: int | None
 ) -> LabelledOutputs | None:
     width = outputs.shape[-1]
     found = class_labels(labels, outputs.shape) if outputs.ndim > 1 and labels.dtype.kind in "fiub" else None
@@ -115,14 +116,15 @@ def _compare_classes(
         good &= np.broadcast_to(counts.reshape(counts.shape + (1,) * (found.ndim - counts.ndim)), found.shape).reshape(
             -1
         )
-    if expected.ignored is not None:
-        good &= right != expected.ignored
+    if ignored is not None:
+        good &= right != ignored
     kept = np.flatnonzero(good)
-    kept = kept[spread(len(kept), most)]
-    right, scores = right[kept], scores[kept]
+    kept = kept[spread(len(kept), MOST_ROWS)]
+    if len(kept) < len(right):  # a copy of all scores takes its time
+        right, scores = right[kept], scores[kept]
     is_inside = (right >= 0) & (right < width)
     inside = np.where(is_inside, right, 0)
-    if expected.from_logits:
+    if form == "classes":
         guesses, losses, certainties = read_scores(scores, inside)
     else:  # as Keras reads them: divided by their sum, and cut
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -134,7 +136,7 @@ def _compare_classes(
         width=width,
         labels=right,
         guesses=guesses,
-        log_losses=np.where(is_inside, np.minimum(losses, -np.log(LEAST)), -np.log(LEAST)),
+        log_losses=np.where(is_inside, losses, -np.log(LEAST)),
         certainties=certainties,
         kept=kept if is_single else None,
         places=None if is_single else kept,
@@ -151,7 +153,7 @@ def read_scores(scores: Floats, labels: Integers) -> tuple[Integers, Floats, Flo
     return guesses, total - scores[places, labels], np.exp(scores[places, guesses] - total)
 
 
-def keys_of(arrays: Sequence[NDArray[Any]]) -> Integers:
+def keys_of(arrays: Sequence[Array]) -> Integers:
     """One number for each row: equal rows have equal ones."""
     parts = [np.ascontiguousarray(a) for a in arrays]
     count = len(parts[0])
@@ -165,7 +167,7 @@ def keys_of(arrays: Sequence[NDArray[Any]]) -> Integers:
     return keys
 
 
-def inputs_of(arrays: Sequence[NDArray[Any]], reads_tokens: bool) -> Floats | None:
+def inputs_of(arrays: Sequence[Array], reads_tokens: bool) -> Floats | None:
     """The rows as plain numbers; token ids as counts. None: too wide, or no numbers.
 
     Args:
@@ -181,7 +183,7 @@ def inputs_of(arrays: Sequence[NDArray[Any]], reads_tokens: bool) -> Floats | No
     return row_inputs(chosen)
 
 
-def row_inputs(arrays: Iterable[tuple[NDArray[Any], bool]]) -> Floats | None:
+def row_inputs(arrays: Iterable[tuple[Array, bool]]) -> Floats | None:
     """Rows as plain numbers; None: there are none, or they are too wide.
 
     Args:
@@ -193,7 +195,7 @@ def row_inputs(arrays: Iterable[tuple[NDArray[Any], bool]]) -> Floats | None:
     return np.concatenate(columns, 1)
 
 
-def _count_tokens(ids: NDArray[Any]) -> Floats:
+def _count_tokens(ids: Array) -> Floats:
     """The logarithms of how often the tokens of each group come in a row; padding does not count."""
     counts = np.zeros((len(ids), TOKEN_GROUPS), np.float32)
     np.add.at(counts, (np.arange(len(ids))[:, None], ids.astype(np.int64) % TOKEN_GROUPS), 1.0)

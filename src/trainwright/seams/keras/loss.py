@@ -13,18 +13,27 @@ from trainwright.core import Failure, Place
 from trainwright.probes import losses
 from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
 from trainwright.stages import ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall
-from trainwright.stages.overfit import Hits
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras
 
-_NAMES = {
-    "mean_squared_error": "mse_loss",
-    "mean_absolute_error": "l1_loss",
-    "huber": "huber_loss",
-    "kl_divergence": "kl_div",
-    "poisson": "poisson_nll_loss",
-}
 _SPARSE, _DENSE, _BINARY = ("sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy")
+# Keras's losses by the names of their functions: how the record reads their outputs (`LossKind.form`), and the rules' names for
+# them, of logits the last.
+_LOSSES: Mapping[str, tuple[str, ...]] = {
+    _SPARSE: ("shares", "nll_loss", "cross_entropy"),
+    _DENSE: ("shares", "nll_loss", "cross_entropy"),
+    _BINARY: ("binary", "binary_cross_entropy", "binary_cross_entropy_with_logits"),
+    "mean_squared_error": ("numbers", "mse_loss"),
+    "mean_absolute_error": ("numbers", "l1_loss"),
+    "huber": ("numbers", "huber_loss"),
+    "poisson": ("numbers", "poisson_nll_loss"),
+    "kl_divergence": ("", "kl_div"),
+    **dict.fromkeys(("hinge", "squared_hinge"), ("signs",)),
+    "categorical_focal_crossentropy": ("shares",),
+    "binary_focal_crossentropy": ("binary",),
+    **dict.fromkeys(("mean_absolute_percentage_error", "mean_squared_logarithmic_error", "log_cosh"), ("numbers",)),
+}
+_OF_LOGITS = {"shares": "classes", "binary": "logits"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,32 +48,29 @@ class LossKind:
     """None: there is no such flag."""
     sparse: bool | None
     """Takes class indices; False: one-hot rows; None: neither."""
+    form: str
+    """How the record reads its outputs, as `LOSS_FORMS` says, or as `shares` of classes; empty: not at all."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kind_of(loss: Any) -> LossKind | None:
-    """Which Keras loss an object computes; None for the user's own."""
-    function = getattr(loss, "fn", None)
-    name = getattr(function, "__name__", "")
-    if function is None or not function.__module__.startswith(("keras.", "tf_keras.")):
+    """Which Keras loss an object or a function computes; None for the user's own."""
+    computed = getattr(loss, "fn", loss)
+    own = getattr(computed, "__name__", "")
+    if not own or not computed.__module__.startswith(("keras.", "tf_keras.")):
         return None
-    return named_kind(name, getattr(loss, "_fn_kwargs", {}), loss.reduction)
-
-
-def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "mean") -> LossKind:
-    """Keras's loss of this name, with these options."""
+    options, reduction = getattr(loss, "_fn_kwargs", {}), getattr(loss, "reduction", "mean")
     kept = {k: v for k, v in options.items() if isinstance(v, (int, float, str)) and k != "from_logits"}
     kept["reduction"] = "mean" if reduction in ("sum_over_batch_size", "mean", "auto") else str(reduction)
     if (ignored := options.get("ignore_class")) is not None:
         kept["ignore_index"] = int(ignored)
-    flag = bool(options.get("from_logits", False))
-    if name in (_SPARSE, _DENSE):
-        function = "cross_entropy" if flag else "nll_loss"
-        return LossKind(function=function, own=name, from_logits=flag, sparse=name == _SPARSE, options=kept)
-    if name == _BINARY:
-        function = "binary_cross_entropy_with_logits" if flag else "binary_cross_entropy"
-        return LossKind(function=function, own=name, from_logits=flag, sparse=None, options=kept)
-    return LossKind(function=_NAMES.get(name, name), own=name, from_logits=None, sparse=None, options=kept)
+    form, *names = _LOSSES.get(own, ("",))
+    is_of_logits = bool(options.get("from_logits", False))
+    flag = is_of_logits if len(names) > 1 else None
+    form = _OF_LOGITS.get(form, form) if is_of_logits else form
+    sparse = own == _SPARSE if own in (_SPARSE, _DENSE) else None
+    function = names[bool(flag)] if names else own
+    return LossKind(function=function, own=own, from_logits=flag, sparse=sparse, form=form, options=kept)
 
 
 @dataclass(kw_only=True)
@@ -81,8 +87,12 @@ class KeptLoss:
 
 
 def align_shapes(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and targets in the shapes that Keras compares: a last axis of 1 is removed or added."""
+    """Scores and targets as Keras compares them: a last axis of 1 is removed or added, class indices are whole."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
+    if kept.kind.sparse and targets.dtype.kind in "fb" and bool((targets == np.round(targets)).all()):
+        targets = targets.astype(np.int64)  # Keras accepts class indices of any dtype
+    if kept.kind.sparse and targets.ndim == scores.ndim and targets.shape[-1:] == (1,):
+        targets = targets[..., 0]
     if kept.kind.sparse is not None:
         return scores, targets
     if scores.ndim == targets.ndim + 1 and scores.shape[-1] == 1:
@@ -101,13 +111,8 @@ def with_kind(loss: Any, kind: LossKind, changed: Mapping[str, Any], *, one_hot:
     own, options = kind.own, dict(getattr(loss, "_fn_kwargs", {}))
     function = changed.get("function", kind.function)
     if function != kind.function:
-        own = {
-            "cross_entropy": _DENSE if one_hot else _SPARSE,
-            "nll_loss": _DENSE if one_hot else _SPARSE,
-            "binary_cross_entropy": _BINARY,
-            "binary_cross_entropy_with_logits": _BINARY,
-            **{v: k for k, v in _NAMES.items()},
-        }.get(function, kind.own)
+        named = [name for name, (_, *names) in _LOSSES.items() if function in names]  # sparse or dense, or one
+        own = named[-1 if one_hot else 0] if named else kind.own
         options = {k: v for k, v in options.items() if own == kind.own or k not in ("ignore_class", "axis")}
     flag = changed.get("from_logits", kind.from_logits)
     if function != kind.function and "from_logits" not in changed:
@@ -125,10 +130,6 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
     """The facts of one call."""
     scores, targets = align_shapes(kept)
     kind, ignored = kept.kind, kept.kind.options.get("ignore_index")
-    if kind.sparse and targets.dtype.kind == "f" and bool((targets == np.round(targets)).all()):
-        targets = targets.astype(np.int64)  # Keras accepts class indices of any dtype
-    if kind.sparse and targets.ndim == scores.ndim and targets.shape[-1:] == (1,):
-        targets = targets[..., 0]
     shown = losses.scores_shown(scores, -1, rounding=losses.SUM_WITHIN)
     if "log_normalised" in shown:  # the negative log-likelihood takes the probabilities themselves
         shown["log_normalised"] = shown["rows_sum_to_one"] and kind.function == "nll_loss"
@@ -181,6 +182,7 @@ def judge_call(kept: KeptLoss) -> JudgedLoss:
     """One call, for comparison with a constant prediction; if the loss weights its rows, no constant prediction is known for it."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     value = float(tensors.to_numpy(kept.value).mean()) if kept.value is not None else np.nan
+    ignored = float(kept.kind.options.get("ignore_index", IGNORED_LABEL))
     return JudgedLoss(
         function=kept.kind.function,
         shape=scores.shape,
@@ -189,17 +191,8 @@ def judge_call(kept: KeptLoss) -> JudgedLoss:
         value=value if kept.weight is None else np.nan,
         options=kept.kind.options,
         answers=answers(kept.kind.function, scores, targets, of_indices=bool(kept.kind.sparse)),
-        hits=_hits(kept),
+        hits=hits_of_call(kept.kind.function, *align_shapes(kept), class_axis=-1, ignored=ignored),
     )
-
-
-def _hits(kept: KeptLoss) -> Hits | None:
-    scores, targets = align_shapes(kept)
-    if kept.kind.sparse:
-        whole = targets.astype(np.int64)  # Keras accepts class indices of any dtype
-        targets = whole[..., 0] if targets.ndim == scores.ndim and targets.shape[-1:] == (1,) else whole
-    ignored = kept.kind.options.get("ignore_index", IGNORED_LABEL)
-    return hits_of_call(kept.kind.function, scores, targets, class_axis=-1, ignored=float(ignored))
 
 
 def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:

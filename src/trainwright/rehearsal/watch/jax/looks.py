@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from trainwright.core import Place
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource, Pass
 from trainwright.rehearsal.recorder import MOST_ROWS, Recorder, spread
-from trainwright.rehearsal.watch.labelled import Expected, LabelledOutputs, compare, inputs_of, keys_of
+from trainwright.rehearsal.watch.labelled import LabelledOutputs, compare, inputs_of, keys_of
 
 # Seconds in which updates are looked at, and evaluations.
 MOST_SECONDS = 10.0
@@ -201,9 +201,9 @@ def _compare(meetings: list[_Meeting]) -> Iterator[tuple[LabelledOutputs, list[N
         read = _read(meeting, any(_are_halves(meeting, one) for one in meetings[number + 1 :]))
         if read is None:
             continue
-        expected, answer, labels = read
+        form, answer, labels = read
         at = spread(len(answer), MOST_ROWS)
-        found = compare(expected, answer[at], labels[at], None, MOST_ROWS)
+        found = compare(form, answer[at], labels[at])
         if found is None or not len(found.labels) or any(_are_same(found, one) for one in known):
             continue
         known.append(found)
@@ -225,13 +225,13 @@ def _are_halves(one: _Meeting, other: _Meeting) -> bool:
     return all(np.allclose(share, 1, atol=ALIKE) for share in shares)
 
 
-def _read(meeting: _Meeting, is_half: bool) -> tuple[Expected, NDArray[Any], NDArray[Any]] | None:
-    """What the answers are, themselves and their labels."""
+def _read(meeting: _Meeting, is_half: bool) -> tuple[str, NDArray[Any], NDArray[Any]] | None:
+    """The form of the answers, themselves and their labels."""
     answer, target = meeting.answer, meeting.target
     if is_half:
-        return Expected(kind=LabelKind.BINARY), np.exp(answer), np.abs(target)
+        return "binary", np.exp(answer), np.abs(target)
     if meeting.form == "numbers":
-        return Expected(kind=LabelKind.NUMBERS), answer, target
+        return "numbers", answer, target
     if answer.ndim < 2 or answer.shape[-1] < 2:
         return None
     if meeting.form == "weighed":
@@ -242,7 +242,7 @@ def _read(meeting: _Meeting, is_half: bool) -> tuple[Expected, NDArray[Any], NDA
         fits = target.size == answer[..., 0].size
         target = target.reshape(answer.shape[:-1]) if fits else target
     are_shares = bool(answer.min() >= 0) and np.allclose(answer.sum(-1), 1, atol=ALIKE)
-    return (Expected(kind=LabelKind.CLASSES, from_logits=not are_shares), answer, target) if fits else None
+    return ("shares" if are_shares else "classes", answer, target) if fits else None
 
 
 @dataclass(frozen=True, eq=False)

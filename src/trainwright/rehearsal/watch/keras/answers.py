@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from trainwright.rehearsal.sampling import FEW, Offer
 from trainwright.rehearsal.watch.keras.rows import SetRows, rows_of_stream
 from trainwright.rehearsal.watch.keras.weights import values_of
 from trainwright.rehearsal.watch.labelled import (
-    Expected,
+    KINDS,
     LabelledOutputs,
     class_labels,
     compare,
@@ -30,40 +29,12 @@ from trainwright.rehearsal.watch.labelled import (
     keys_of,
 )
 from trainwright.seams.failures.blame import is_own
+from trainwright.seams.keras.loss import kind_of
 
 # Rows that the model answers at once.
 CHUNK = 128
 # Labels of one output that are counted, evenly spaced.
 MOST_COUNTED = 200_000
-# Keras's losses by their names, with those that it has for short.
-_CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
-_BINARY = ("binary_crossentropy", "binary_focal_crossentropy")
-_NUMBERS = ("mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error",
-            "mean_squared_logarithmic_error", "mse", "mae", "mape", "msle", "huber", "huber_loss", "log_cosh", "logcosh",
-            "poisson")  # fmt: skip
-
-
-def expected_by(loss: Any) -> Expected | None:
-    """What the loss, as it was passed to `compile`, expects; None: it is the user's own, or none."""
-    name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
-    function = getattr(loss, "fn", None)
-    owner = loss if callable(loss) and hasattr(loss, "__name__") else type(loss)
-    if not isinstance(loss, str) and not str(getattr(owner, "__module__", "")).startswith(("keras.", "tf_keras.")):
-        if function is None or not str(getattr(function, "__module__", "")).startswith(("keras.", "tf_keras.")):
-            return None
-    if function is not None:
-        name = getattr(function, "__name__", name)
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name)).lower()
-    options = getattr(loss, "_fn_kwargs", {})
-    from_logits = bool(options.get("from_logits", getattr(loss, "from_logits", False)))
-    ignored = options.get("ignore_class", getattr(loss, "ignore_class", None))
-    if name in _CLASSES:
-        return Expected(kind=LabelKind.CLASSES, from_logits=from_logits, ignored=ignored)
-    if name in _BINARY:
-        return Expected(kind=LabelKind.BINARY, from_logits=from_logits)
-    if name in ("hinge", "squared_hinge"):
-        return Expected(kind=LabelKind.BINARY, from_logits=True, is_hinge=True)
-    return Expected(kind=LabelKind.NUMBERS) if name in _NUMBERS else None
 
 
 def as_whole(row: NDArray[Any], reads_tokens: bool) -> NDArray[Any]:
@@ -79,7 +50,8 @@ class Head:
     name: str
     answers: NDArray[Any]
     labels: NDArray[Any]
-    expected: Expected
+    form: str
+    ignored: int | None
     counts: NDArray[np.bool_] | None
 
 
@@ -152,9 +124,9 @@ class Asking:
         at = spread(rows.count, MOST_ROWS)
         reads_tokens = self._reads_tokens(question.model)
         for head in heads:
-            found = compare(head.expected, head.answers, head.labels, head.counts, MOST_ROWS)
+            found = compare(head.form, head.answers, head.labels, head.counts, head.ignored)
             if found is None:
-                if head.expected.kind != LabelKind.CLASSES and is_widened(head.answers, head.labels):
+                if KINDS[head.form] != LabelKind.CLASSES and is_widened(head.answers, head.labels):
                     self.recorder.record.widened = (head.answers.shape, head.labels.shape)
                 continue
             if found.kept is not None and not len(found.kept):  # each row's weight is 0
@@ -226,8 +198,8 @@ class Asking:
             labels = dict(zip(outputs, labels.values()))
         heads = []
         for name, loss in zip(outputs, losses_by_output(question.loss, list(outputs))):
-            expected = expected_by(loss) if loss is not None else None
-            if expected is None or name not in labels:
+            kind = kind_of(self.keras.losses.get(loss))
+            if kind is None or not kind.form or name not in labels:
                 continue
             weight = weights.get(name, weights.get("") if len(weights) == 1 else None)
             counts = masks.get(name)
@@ -235,10 +207,9 @@ class Asking:
                 weight = weight[:, 0] if weight.ndim == 2 and weight.shape[1] == 1 else weight
                 heavy = weight != 0
                 counts = heavy if counts is None or counts.shape != heavy.shape else counts & heavy
+            right, ignored = np.asarray(labels[name]), kind.options.get("ignore_index")
             heads.append(
-                Head(
-                    name=name, answers=outputs[name], labels=np.asarray(labels[name]), expected=expected, counts=counts
-                )
+                Head(name=name, answers=outputs[name], labels=right, form=kind.form, ignored=ignored, counts=counts)
             )
         return heads
 
@@ -337,11 +308,11 @@ class Asking:
             classes = class_labels(right, (len(right), *head.answers.shape[1:]))
             if classes is not None:
                 classes = classes.reshape(-1)
-                kept = classes if head.expected.ignored is None else classes[classes != head.expected.ignored]
+                kept = classes if head.ignored is None else classes[classes != head.ignored]
                 self.recorder.count_labels(output, kept)
         elif len(right) and right[:1].size == output.width:
             wide = right.reshape(len(right), -1).astype(np.float64)
-            self.recorder.count_labels(output, (wide > 0).astype(np.float64) if head.expected.is_hinge else wide)
+            self.recorder.count_labels(output, (wide > 0).astype(np.float64) if head.form == "signs" else wide)
 
     def _note_trained(
         self, output: Output, head: Head, rows: SetRows, question: Question, reads_tokens: bool, answered: set[int]

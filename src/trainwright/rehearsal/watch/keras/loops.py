@@ -14,10 +14,11 @@ import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, join_batches, leaves, map_leaves
 from trainwright.rehearsal.record import Pass, Training
-from trainwright.rehearsal.watch.keras.answers import Question, expected_by
+from trainwright.rehearsal.watch.keras.answers import Question
 from trainwright.rehearsal.watch.keras.rows import SetRows, array_of
 from trainwright.rehearsal.watch.keras.watch import KerasWatch
 from trainwright.rehearsal.watch.keras.weights import fingerprint, values_of
+from trainwright.seams.keras.loss import kind_of
 from trainwright.seams.source.places import user_place
 from trainwright.tensors.keras.objects import rate_of
 from trainwright.tensors.keras.which_keras import use_version_of
@@ -220,7 +221,7 @@ class Loops:
 
     def loss_called(self, loss: Any, labels: Any, outputs: Any) -> None:
         """A loss was called by the script's own code."""
-        if expected_by(loss) is not None:
+        if (kind := kind_of(loss)) is not None and kind.form:
             self._note_outputs(loss, labels, outputs, is_recorded(self.watch.backend, outputs))
 
     def metric_called(self, labels: Any, outputs: Any) -> None:

@@ -256,18 +256,16 @@ class Meetings:
                 record, shapes = self.state.recorder.record, (tuple(meeting.output.shape), tuple(meeting.target.shape))
                 record.widened = record.widened or shapes
                 return
-            index, total, per_row, values = found
+            index, total, values = found
             if len(index):
-                answers = self._answers(meeting, output, trains, index, total, per_row, values)
+                answers = self._answers(meeting, output, trains, index, total, values)
                 self.state.recorder.add_answers(answers)
-                offer_rows(self.state.recorder, meeting, answers, index // max(1, per_row), per_row)
+                offer_rows(self.state.recorder, meeting, answers, index // answers.per_row, answers.per_row)
 
-    def _answers(
-        self, meeting: Meeting, output: Output, trains: bool, index: Any, total: int, per_row: int, values: Any
-    ) -> Answers:
-        call = meeting.call
+    def _answers(self, meeting: Meeting, output: Output, trains: bool, index: Any, total: int, values: Any) -> Answers:
+        call, per_row = meeting.call, values["per_row"]
         keys = inputs = numbers = None
-        rows = index // max(1, per_row)
+        rows = index // per_row
         if call is not None and len(index) and int(rows.max()) < call.rows and call.rows * per_row >= total:
             is_whole = int(np.prod(meeting.target.shape[:1])) in (call.rows, call.rows * per_row)
             keys, inputs = read_rows(call) if per_row == 1 and is_whole else (None, None)
@@ -294,7 +292,6 @@ class Meetings:
             source=meeting.source,
             loss=float(value) if value is not None else None,
             is_noisy=call is not None and call.is_noisy,
-            per_row=max(1, per_row),
             **values,
         )
 

@@ -8,25 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import SAMPLED_WIDTH, Integers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS, spread
-from trainwright.rehearsal.watch.labelled import read_scores
+from trainwright.rehearsal.watch.labelled import KINDS, compare
 from trainwright.rehearsal.watch.torch.samples import plain
 from trainwright.rehearsal.watch.torch.state import OuterCall
 from trainwright.stages import IGNORED_LABEL
 
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000
-
-_KINDS = {
-    "classes": LabelKind.CLASSES,
-    "logits": LabelKind.BINARY,
-    "binary": LabelKind.BINARY,
-    "signs": LabelKind.BINARY,
-    "numbers": LabelKind.NUMBERS,
-}
 
 
 @dataclass(eq=False)
@@ -54,32 +45,24 @@ def shape_of(form: str, answer: Any) -> Output | None:
         width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
     else:
         width = min(SAMPLED_WIDTH, math.prod(shape[1:]))
-    return Output(_KINDS[form], width) if width and answer.numel() else None
+    return Output(KINDS[form], width) if width and answer.numel() else None
 
 
-def values_of(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dict[str, Any]] | None:
-    """The places of the rows that are read, how many there are, how many of them each row of the model has, and the
-    arrays of `Answers`; None where the shapes do not fit each other."""
+def values_of(meeting: Meeting, output: Output) -> tuple[Integers, int, dict[str, Any]] | None:
+    """The places of the rows that are read, how many there are, and what `Answers` keeps of them; None where the shapes do
+    not fit each other."""
     answer, target = plain(meeting.output), plain(meeting.target)
     if output.kind == LabelKind.CLASSES:
         return _classes(meeting, output, answer, target)
-    if answer.shape != target.shape:
-        if answer.numel() != target.numel() or (
-            answer.dim() > 1 and target.dim() > 1 and 1 not in (*answer.shape, *target.shape)
-        ):
-            return None
-        if answer.squeeze().shape != target.squeeze().shape or _widens(answer, target):
-            return None
-        target = target.reshape(answer.shape)
+    if answer.squeeze().shape != target.squeeze().shape or _widens(answer, target):
+        return None
     rows = answer.shape[0] if answer.dim() else 1
-    answer, target = (_columns(one.reshape(rows, -1), output.width) for one in (answer, target))
     index = spread(rows, MOST_ROWS)
-    answer, target = (one[index.tolist()].double().cpu().numpy() for one in (answer, target))
-    if meeting.form == "logits" or meeting.form == "signs":
-        answer = 1 / (1 + np.exp(-answer))
-    if meeting.form == "signs":
-        target = (target > 0).astype(np.float64)
-    return index, rows, 1, {"labels": target, "values": answer}
+    read = (
+        _columns(t.reshape(rows, -1), output.width)[index.tolist()].double().cpu().numpy() for t in (answer, target)
+    )
+    found = compare(meeting.form, *read)
+    return (index, rows, found.arrays()) if found is not None else None
 
 
 def flat_rows(target: Any, width: int) -> Any:
@@ -101,9 +84,7 @@ def _widens(answer: Any, target: Any) -> bool:
     return wide > int(answer.numel())
 
 
-def _classes(
-    meeting: Meeting, output: Output, answer: Any, target: Any
-) -> tuple[Integers, int, int, dict[str, Any]] | None:
+def _classes(meeting: Meeting, output: Output, answer: Any, target: Any) -> tuple[Integers, int, dict[str, Any]] | None:
     if answer.dim() == 1:
         answer, target = answer[None], target[None] if target.is_floating_point() else target.reshape(1)
     if target.is_floating_point():
@@ -121,8 +102,6 @@ def _classes(
     known = flat.cpu().numpy()
     places = np.flatnonzero((known != meeting.ignored) & (known >= 0) & (known < output.width))
     index = places[spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
-    labels: NDArray[Any] = known[index].astype(np.int64)
-    raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
-    guesses, losses, certainties = read_scores(raw, labels)
-    values = {"labels": labels, "guesses": guesses, "log_losses": losses, "certainties": certainties}
-    return index, len(places), per_row, values
+    raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy()
+    found = compare("classes", raw, known[index])
+    return (index, len(places), found.arrays() | {"per_row": per_row}) if found is not None else None

@@ -35,7 +35,6 @@ from trainwright.fixes.edits import fitting, patch
 from trainwright.fixes.verify import mark_verified
 from trainwright.seams.scripts.edited_files import standing_in
 
-
 SOURCE = """\
 args = TrainingArguments(
     "out",

@@ -164,6 +164,8 @@ def test_a_softmax_over_several_units_is_none_over_one():
     ones = {"minimum": 1.0, "maximum": 1.0}
     assert run(one_unit_softmax, LossFacts(call=call("softmax", 16, 1, **ones)), SETUP)
     assert run(one_unit_softmax, LossFacts(call=call("softmax", 16, **ones)), SETUP)
+    almost = dict.fromkeys(ones, 0.99999994)
+    assert run(one_unit_softmax, LossFacts(call=call("softmax", 16, 1, **almost)), SETUP)
     assert not run(one_unit_softmax, LossFacts(call=call("softmax", 16, 3, **ones)), SETUP)
     assert not run(one_unit_softmax, LossFacts(call=call("softmax", 1, **ones)), SETUP)
     assert not run(one_unit_softmax, LossFacts(call=call("sigmoid", 16, 1, **ones)), SETUP)

@@ -190,6 +190,10 @@ def _is_chain(layers: list[ModuleFacts]) -> bool:
     )
 
 
+# A library's softmax of one number may be the number before 1.
+ROUNDING = 1e-6
+
+
 @rule("TW304", Severity.ERROR)
 def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Scores produced by a softmax over a single unit."""
@@ -198,11 +202,9 @@ def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         return
     scores, constant = call.inputs, 1.0 if call.activation == "softmax" else 0.0
     one_unit = len(scores.shape) == 1 or scores.shape[-1] == 1
-    if (
-        not one_unit
-        or not scores.minimum == scores.maximum == constant
-        or (len(scores.shape) == 1 and scores.shape[0] < 2)
-    ):
+    highest = scores.maximum
+    is_known = highest is not None and scores.minimum == highest and abs(highest - constant) < ROUNDING
+    if not one_unit or not is_known or (len(scores.shape) == 1 and scores.shape[0] < 2):
         return
     yield Finding(
         message=f"{call.activation} runs over a dimension of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",

@@ -160,7 +160,9 @@ def test_a_new_fault_at_a_stage_that_was_checked_verifies_nothing() -> None:
     assert "finds a new fault, TW401 label-out-of-range (train.py:7)" in seen.message
 
 
-@pytest.mark.parametrize(("shown", "verified"), [(Shown.LEARNS, []), (Shown.BROKEN, ["renamed-argument"])])
+@pytest.mark.parametrize(
+    ("shown", "verified"), [(Shown.LEARNS, []), (Shown.LEARNS_IN_PART, []), (Shown.BROKEN, ["renamed-argument"])]
+)
 def test_only_a_training_that_learned_can_learn_worse(shown: Shown, verified: list[str]) -> None:
     poor = finding("TW1013", "held-out-at-constant", 9)
     first = replace(report(RENAMED), verdict=Verdict(shown=shown, why="seen"))

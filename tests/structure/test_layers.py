@@ -330,11 +330,11 @@ def test_every_module_imports_without_a_warning() -> None:
     """Without a circle, which another test sees, each imports alone as well. Frameworks warn by themselves, and come first."""
     found = [name_of(p) for p in MODULES if p.name != "__main__.py"]
     names = [n if n.startswith("trainwright_lm") else f"trainwright.{n}" for n in found]
-    done = subprocess.run([sys.executable, "-c", _ALL, *names], capture_output=True, text=True, timeout=500)
+    done = subprocess.run([sys.executable, "-c", _IMPORT_ALL, *names], capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
-_ALL = """
+_IMPORT_ALL = """
 import sys, warnings
 import accelerate, torch, transformers, transformers.trainer
 import numpy, wrapt, rich.console, jinja2, cyclopts

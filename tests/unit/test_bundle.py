@@ -37,6 +37,8 @@ def redactor(folder: Path, **environment: str) -> Redactor:
         ("login(token='hf_abcdefghijklmnopqrst')", "hf_abc"),
         ("sk-proj-abcdefghijklmnop1234", "sk-proj"),
         ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_"),
+        ("upload(x, 'hf_oauth_eyJhbGciOiJFZERTQSJ9.eyJhdWQi.c2ln')", "eyJ"),
+        ("hf_jwt_" + "a1" * 20, "a1a1"),
         ("AKIAABCDEFGHIJKLMNOP", "AKIA"),
         ("wandb 0123456789abcdef0123456789abcdef01234567", "0123456789abcdef"),
         ("https://me:geheim99@example.org/x", "geheim99"),

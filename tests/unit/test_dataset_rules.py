@@ -163,7 +163,7 @@ def test_short_rows_may_repeat_as_often_as_within_training(shared: int, own: int
     assert len(_said(train_eval_overlap, _overlapping(shared, own, length), SETUP)) == found
 
 
-@pytest.mark.parametrize(("kinds", "found"), [(10, 0), (100, 1)])
+@pytest.mark.parametrize(("kinds", "found"), [(10, 0), (99, 1), (100, 1)])
 def test_evaluation_rows_of_few_kinds_are_among_those_of_training(kinds: int, found: int) -> None:
     """All 100 of them are, while of the training rows 30 % repeat."""
     facts = _overlapping(100, 300, 8)

@@ -397,6 +397,7 @@ def test_a_copied_state_and_where_it_was_put(loop: tuple[Record, str]) -> None:
         ("HR: 0.5\tNDCG: 0.3", [("hr", 0.5), ("ndcg", 0.3)]),
         ("triplet loss 0.02  5-NN accuracy 0.94", [("triplet loss", 0.02), ("5 nn accuracy", 0.94)]),
         ("top-5 accuracy 91%", [("top 5 accuracy", 0.91)]),
+        ("loss-0.43 acc-0.9", [("loss", 0.43), ("acc", 0.9)]),
     ],
 )
 def test_a_printed_number_has_the_name_that_its_sentence_gives_it(line: str, numbers: list[tuple[str, float]]) -> None:

@@ -12,8 +12,8 @@ _SECRET = re.compile(
 )
 # The forms that services give their tokens, wherever they stand; and the name and password of an address.
 TOKEN = re.compile(
-    r"\b(?:hf|gh[pousr])_[^\W_]{20,}|\b(?:sk-(?=[\w-]*\d)|github_pat_|glpat-|AKIA|xox[abprs]-|AIza)[\w-]{8,}"
-    r"|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]+|\b[0-9a-f]{40}\b"
+    r"\b(?:hf|gh[pousr])_(?:(?:oauth|jwt|refresh)_+)*(?:\d+_)?[^\W_]{20,}(?:\.[\w-]+){0,2}|\b(?:sk-(?=[\w-]*\d)|github_pat_|glpat-|AKIA|xox[abprs]-|AIza)[\w-]{8,}"
+    r"|(?<![^\W_])eyJ[\w-]{10,}\.[\w-]+\.[\w-]+|\b[0-9a-f]{40}\b"
 )
 IN_ADDRESS = re.compile(r"(\w+://)[^/\s:@\"']+:[^/\s@\"']+@")
 

@@ -105,11 +105,11 @@ def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
     before, after = ({run.stage: run for run in r.stages} for r in (report, second))
     named = {f.name for f in report.findings}
     rules = {r.name: r for r in load_rules()}
-    has_learned = report.verdict is None or report.verdict.shown == Shown.LEARNS
+    is_poor = report.verdict is not None and report.verdict.shown in (Shown.BROKEN, Shown.DOES_NOT_LEARN)
     for finding in left:
         if finding.severity == Severity.NOTE or finding.name in named:
             continue
-        if finding.stage == Stage.REHEARSAL and not has_learned:  # there was no good result that the edits could spoil
+        if finding.stage == Stage.REHEARSAL and is_poor:  # there was no good result that the edits could spoil
             continue
         if all(before[s].status.through for s in _stages(finding, rules) if s in before):
             at = f" ({finding.where})" if finding.where else ""

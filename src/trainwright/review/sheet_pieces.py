@@ -126,15 +126,13 @@ def _is_still(group: Sequence[KeptWeights | Pass]) -> bool:
 
 def _loaded(record: Record) -> list[Row]:
     saved = {kept.weights: kept.update for kept in record.kept}
+    best = min((one.regret_at(-1) for one in held_out_series(record)), default=math.inf)
     rows = []
     for group in _grouped(record.loaded, lambda one: one.where):
         last = group[-1]
         is_most = 2 * last.missing > last.tensors  # a head of one's own is left out on purpose
         marks = [f"{last.missing:,} of {last.tensors:,} tensors missing"] if is_most else []
-        regrets = [one.regret_at(-1) for one in held_out_series(record)]
-        is_known = (
-            last.after in saved or min(regrets, default=math.inf) <= WORSE_SHARE
-        )  # the last weights may be the best
+        is_known = last.after in saved or best <= WORSE_SHARE  # the last weights may be the best
         marks += ["changed nothing"] if not is_known and all(one.after == one.before for one in group) else []
         of = f", those of update {saved[last.after]:,}" if last.after in saved else ""
         rows.append(_piece("loaded", group, f"{last.tensors - last.missing:,} tensors{of}", ", ".join(marks)))

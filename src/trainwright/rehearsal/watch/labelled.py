@@ -79,7 +79,7 @@ def class_labels(labels: Array, outputs: tuple[int, ...]) -> Integers | None:
 def compare(
     form: str, outputs: Array, labels: Array, counts: Array | None = None, ignored: int | None = None
 ) -> LabelledOutputs | None:
-    """Outputs beside labels, of places in rows at most `MOST_ROWS`, evenly spaced; None: they do not fit each other.
+    """Outputs beside labels, of classes at most `MOST_ROWS`, evenly spaced; None: they do not fit each other.
 
     Args:
         form: of the outputs, one of `KINDS`.
@@ -136,7 +136,7 @@ def _compare_classes(
         width=width,
         labels=right,
         guesses=guesses,
-        log_losses=np.where(is_inside, losses, -np.log(LEAST)),
+        log_losses=np.where(is_inside & (losses != np.inf), losses, -np.log(LEAST)),
         certainties=certainties,
         kept=kept if is_single else None,
         places=None if is_single else kept,

@@ -12,11 +12,11 @@ from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.doors import watch_door
 
-# "5-NN" and "top-5" are words.
 _NUMBER = re.compile(
-    r"(?<![\w.@])(?<![a-z]-)([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w|-[a-z])(\s?%)?",
-    re.IGNORECASE,
+    r"(?<![\w.@])([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w)(\s?%)?", re.IGNORECASE
 )
+# Around a whole number that is part of a word: "5-NN", "top-5".
+_JOINED = re.compile(r"[a-z]-\0|\0-[a-z]", re.IGNORECASE)
 # What stands before a spread, which is no number of its own.
 _SPREAD = re.compile(r"(\+-|±|\+/-)\s*$")
 # What counts the way or sets it, and says nothing of the training.
@@ -97,6 +97,8 @@ def numbers_in(line: str) -> list[tuple[str, float]]:
     behind = {one.start("number"): one["name"] for one in _NAMED_BEHIND.finditer(line)}
     behind = behind if len({*behind.values()}) > 1 else {}
     for match in _NUMBER.finditer(line):
+        if match[1].isdigit() and _JOINED.search(f"{line[: match.start()][-2:]}\0{line[match.end() :][:2]}"):
+            continue
         before = line[at : match.start()].replace("tensor(", "")
         at = match.end()
         if _SPREAD.search(before):

@@ -16,6 +16,8 @@ from trainwright.stages import DatasetFacts, Scaling, SetupFacts, SplitFacts
 # A few repeated rows change no score; a twentieth moves it by up to 5 points.
 SMALLEST_SHARE = 0.05
 FEWEST_ROWS = 5
+# So many of the evaluation rows repeat among themselves where they are of few kinds.
+FEW_KINDS = 0.5
 # Two draws from the same few patterns coincide more often by this many standard errors once in a thousand times.
 SURE = 3.0
 # Two texts with this many characters, or rows with this many tokens, are not identical by chance, unless they are filled
@@ -50,7 +52,8 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     copied = _are_copies(dataset) and not _are_drawn(train, held) and share >= SPLIT_SHARE * own
     chosen = (_rich(train) and own < SMALLEST_SHARE) or copied
     # Of evaluation rows of few kinds (short phrases) so many would be among as many training rows by chance.
-    natural = max(own, 1 - (1 - _repeated_share(held)) ** max(1.0, train.hashed / held.hashed))
+    again = _repeated_share(held)
+    natural = max(own, 1 - (1 - again) ** max(1.0, train.hashed / held.hashed)) if again >= FEW_KINDS else own
     # The standard error of the difference between two shares that are equal.
     noise = math.sqrt(natural * (1 - natural) * (1 / held.hashed + 1 / train.hashed))
     if share < SMALLEST_SHARE or (not chosen and share - natural < max(SMALLEST_SHARE, SURE * noise)):

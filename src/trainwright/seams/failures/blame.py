@@ -26,7 +26,7 @@ E = TypeVar("E", bound=BaseException)
 _WATCHING = (
     *(
         str(Path(__file__).resolve().parents[1] / name)
-        for name in ("torch/", "keras/", "listening/", "devices/", "intercept.py", "failures/blame.py")
+        for name in ("torch/", "keras/", "listening/", "loops/", "devices/", "intercept.py", "failures/blame.py")
     ),
     *(
         str(Path(__file__).resolve().parents[2] / name)

@@ -57,7 +57,7 @@ def kind_of(loss: Any) -> LossKind | None:
     """Which Keras loss an object or a function computes; None for the user's own."""
     computed = getattr(loss, "fn", loss)
     own = getattr(computed, "__name__", "")
-    if not own or not computed.__module__.startswith(("keras.", "tf_keras.")):
+    if not own or not str(getattr(computed, "__module__", "")).startswith(("keras.", "tf_keras.")):
         return None
     options, reduction = getattr(loss, "_fn_kwargs", {}), getattr(loss, "reduction", "mean")
     kept = {k: v for k, v in options.items() if isinstance(v, (int, float, str)) and k != "from_logits"}

@@ -83,13 +83,6 @@ class Observer:
         self._losses = 0
 
     def __enter__(self) -> Observer:
-        self._modes.__enter__()
-        try:
-            for repair in self._forward_repairs:
-                apply_repair(repair, Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
-        except BaseException as error:
-            self._modes.__exit__(type(error), error, None)
-            raise
         self._layer_call, self._loss_call = keras.layers.Layer.__call__, keras.losses.Loss.__call__
         observer = self
 
@@ -100,8 +93,15 @@ class Observer:
             return observer._loss(loss, y_true, y_pred, sample_weight)
 
         calls = (keras.layers.Layer, "__call__", layer_call), (keras.losses.Loss, "__call__", loss_call)
-        self._replaced = replaced([*calls, *self._watched_functions()])
-        self._replaced.__enter__()
+        self._modes.__enter__()
+        try:
+            for repair in self._forward_repairs:
+                apply_repair(repair, Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
+            self._replaced = replaced([*calls, *self._watched_functions()])
+            self._replaced.__enter__()
+        except BaseException as error:
+            self._modes.__exit__(type(error), error, None)
+            raise
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
@@ -110,7 +110,8 @@ class Observer:
 
     def _watched_functions(self) -> Iterator[tuple[Any, str, Any]]:
         """Functions that a script's own code calls by name, and what stands in their places."""
-        tensorflow = [sys.modules[name] for name in ("tensorflow", "tensorflow.math") if name in sys.modules]
+        names = ("tensorflow", "tensorflow.math")
+        tensorflow = [module for name in names if (module := sys.modules.get(name)) is not None]
         if self._detail or self._cut_repairs:
             for module in (keras.ops, *tensorflow[:1]):
                 yield module, "stop_gradient", self._cutting(module.stop_gradient)

@@ -32,12 +32,15 @@ def take_away(undo: Callable[[], object]) -> None:
         _until.callback(undo)
 
 
-def put_in(owner: Any, name: str, value: Any) -> None:
-    """Put a value in the place of an attribute of a class, a module or an object."""
+def put_in(owner: Any, name: str, value: Any, until: contextlib.ExitStack | None = None) -> None:
+    """Put a value in the place of an attribute of a class, a module or an object.
+
+    Args:
+        until: takes it away when it closes; None: what takes away all that comes now.
+    """
     own = vars(owner)
-    take_away(
-        functools.partial(setattr, owner, name, own[name]) if name in own else functools.partial(delattr, owner, name)
-    )
+    was = functools.partial(setattr, owner, name, own[name]) if name in own else functools.partial(delattr, owner, name)
+    (until.callback if until is not None else take_away)(was)
     setattr(owner, name, value)
 
 
@@ -45,9 +48,8 @@ def put_in(owner: Any, name: str, value: Any) -> None:
 def replaced(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
     """Put values in the places of attributes, each an owner, a name and a value, while the context lasts."""
     with contextlib.ExitStack() as until:
-        with standing(until):
-            for change in changes:
-                put_in(*change)
+        for change in changes:
+            put_in(*change, until)
         yield
 
 

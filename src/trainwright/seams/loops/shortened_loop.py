@@ -137,7 +137,8 @@ class ShortenedLoop:
     def _begin_pass(self, go_on: Any, loader: Any) -> Any:
         """A loader begins a pass; its workers may stay, with the iterator of the one before."""
         iterator = go_on(loader)
-        self._begun.discard(iterator)
+        if any(one is iterator for one in self._begun):  # what others give may have no weak references
+            self._begun.discard(iterator)
         return iterator
 
     def _draw(self, go_on: Any, iterator: Any) -> Any:

@@ -29,7 +29,7 @@ from trainwright.rehearsal.watch.labelled import (
     keys_of,
 )
 from trainwright.seams.failures.blame import is_own
-from trainwright.seams.keras.loss import kind_of
+from trainwright.seams.keras.loss import LossKind, kind_of
 
 # Rows that the model answers at once.
 CHUNK = 128
@@ -198,7 +198,7 @@ class Asking:
             labels = dict(zip(outputs, labels.values()))
         heads = []
         for name, loss in zip(outputs, losses_by_output(question.loss, list(outputs))):
-            kind = kind_of(self.keras.losses.get(loss))
+            kind = self._kind(loss)
             if kind is None or not kind.form or name not in labels:
                 continue
             weight = weights.get(name, weights.get("") if len(weights) == 1 else None)
@@ -212,6 +212,12 @@ class Asking:
                 Head(name=name, answers=outputs[name], labels=right, form=kind.form, ignored=ignored, counts=counts)
             )
         return heads
+
+    def _kind(self, loss: Any) -> LossKind | None:
+        try:
+            return kind_of(self.keras.losses.get(loss))
+        except ValueError:  # a name that the model's compilation alone knows
+            return None
 
     def _answers(self, model: Any, x: Any) -> tuple[Any, dict[str, NDArray[np.bool_]]]:
         """The model's outputs in evaluation mode, and their masks."""

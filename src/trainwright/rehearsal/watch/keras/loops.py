@@ -297,7 +297,8 @@ def norm_of(gradients: Sequence[Any]) -> float | None:
 def is_noisy(model: Any) -> bool:
     """Whether some of its layers differ in training mode."""
     layers = model._flatten_layers() if hasattr(model, "_flatten_layers") else ()
-    return any("dropout" in (name := type(layer).__name__.lower()) or "batchnorm" in name for layer in layers)
+    named = [(type(layer).__name__.lower(), layer) for layer in layers]
+    return any("batchnorm" in name or ("dropout" in name and getattr(layer, "rate", 1)) for name, layer in named)
 
 
 def scalar_of(result: Any) -> float | None:

@@ -200,7 +200,7 @@ class Parameters:
         self._look_at_unfrozen()
         record = self._state.recorder.record
         if record.parameters:  # Keras's, which trains the weights of its layers on torch itself
-            every = [one for one in every if one.steps]
+            every = [one for one in every if one.steps or not one.name.startswith("_torch_params.")]
         record.parameters += [
             Parameter(
                 name=one.name,

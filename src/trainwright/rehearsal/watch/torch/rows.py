@@ -58,7 +58,7 @@ def _keys(inputs: Arrays) -> Integers:
     for number, (_, array) in enumerate(inputs):
         bits = array.view(np.uint32).astype(np.uint64) if array.dtype == np.float32 else array.astype(np.uint64)
         if read is not None and array.dtype.kind == "i" and array.shape == read.shape:
-            bits = (bits + 1) * read
+            bits = bits * read
         order = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * number * OF_KEY + 1)
         factors = order * np.uint64(GOLDEN)
         factors ^= factors >> np.uint64(29)

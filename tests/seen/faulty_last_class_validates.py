@@ -1,4 +1,4 @@
-# verdict: learns
+# verdict: broken
 # finds: split-of-sorted-data
 # Keras holds out the last rows, which are all of one class: its val_accuracy of 0 is no score of the rows evaluated afterwards.
 import keras
